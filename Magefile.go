@@ -70,6 +70,7 @@ func Check() error {
 		step{"go.mod is tidy", tidy},
 		step{"licenses", licenses},
 		step{"lint", Lint},
+		step{"frontend", frontend},
 		step{"test", Test},
 	)
 }
@@ -202,6 +203,19 @@ func runAll(steps ...step) error {
 	}
 	if len(failed) > 0 {
 		return fmt.Errorf("failed: %s", strings.Join(failed, ", "))
+	}
+	return nil
+}
+
+// frontend installs what package-lock.json names, and checks, tests and builds the editors.
+func frontend() error {
+	if err := sh.RunV("npm", "ci", "--no-audit", "--no-fund"); err != nil {
+		return err
+	}
+	for _, script := range []string{"typecheck", "lint", "test:ci", "build"} {
+		if err := sh.RunV("npm", "run", script); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -1,0 +1,294 @@
+package cost
+
+// Step is a rung of the attribution ladder: where the utilization of what a pod holds is known from.
+type Step int
+
+// The rungs, best first. All but the first are averages over devices that are not the pod's own.
+const (
+	OwnDevices Step = iota
+	NodeDevices
+	BusinessUnitDevices
+	ClusterDevices
+	Steps int = iota
+)
+
+// Usage is what one group held of one kind of unit, and what is known of its use: columns of unit-hours, one value per
+// interval of the axis. A nil column is zero throughout.
+type Usage struct {
+	Group Group
+	Node  Node
+	Share Share
+	// ShareErr says why Share is not known. Such units are shown but not priced.
+	ShareErr error
+	// Filtered usage appears in no row, but it is not idle either.
+	Filtered bool
+
+	Held    []float64
+	Pending []float64        // the part of Held by pods that don't run yet, of whose use nothing can be known
+	Known   [Steps][]float64 // the part of Held whose utilization is known, by rung
+	Used    [Steps][]float64 // the used part of Known, by rung
+}
+
+// Stock is what nodes have of one kind of unit, in unit-hours per interval.
+type Stock struct {
+	Group    Group
+	Node     Node
+	Share    Share
+	ShareErr error
+	Units    []float64
+}
+
+// Observed tells for a cluster how much of each interval kube-state-metrics was seen, in hours.
+type Observed map[string][]float64
+
+// Account is all that was found out about an axis.
+type Account struct {
+	Axis     Axis
+	Usage    []Usage
+	Stock    []Stock
+	Observed Observed
+}
+
+// Line is one row of the answer: a group and its amounts at each point of the axis.
+type Line struct {
+	Group   Group
+	Amounts []Amounts
+}
+
+// Amounts are what a group held, used and cost within one point of the axis. Hours are GPU-hours of physical GPUs.
+type Amounts struct {
+	Units        float64  // unit-hours held
+	UnknownUnits float64  // the part of Units whose share of a GPU is not known; in none of the amounts below
+	Held         GPUHours // what the units amount to
+	Unpriced     GPUHours // the part of Held whose price is not known; in none of the dollars below
+	Known        GPUHours // the part of Held whose utilization is known, from own devices or by estimate
+	Used         GPUHours
+
+	Allocated USD
+	ByStep    [Steps]USD // the part of Allocated whose utilization is known, by rung
+	Effective USD
+	Estimated USD // the part of Effective that comes from averages
+	known     USD // the part of Allocated whose utilization is known
+
+	Capacity GPUHours
+	Idle     USD
+	hasStock bool // capacity is known, if only in part
+	hasIdle  bool // idle is known, if only in part
+
+	coverage float64 // weighed by unit-hours
+}
+
+// Assess prices an account and sums it by the dimensions. Idle capacity stands in rows of its own, IdleRow, where the
+// dimensions say who holds a GPU.
+func Assess(a Account, prices PriceBook, by []Dimension) []Line {
+	s := sheet{axis: a.Axis, by: by, prices: prices, lines: map[Group]int{}, balances: map[Group][]balance{}}
+	coverage := a.coverage()
+	for _, u := range a.Usage {
+		s.addUsage(u, coverage[u.Group.Cluster])
+	}
+	for _, st := range a.Stock {
+		s.addStock(st)
+	}
+	for _, place := range s.places {
+		s.addIdle(place)
+	}
+	return s.rows
+}
+
+// sheet collects lines.
+type sheet struct {
+	axis   Axis
+	by     []Dimension
+	prices PriceBook
+
+	lines map[Group]int // index in rows
+	rows  []Line
+
+	balances map[Group][]balance // by place, one per point
+	places   []Group             // of balances, in the order of the input
+}
+
+// balance is capacity against what is held of it, at one point.
+type balance struct {
+	capacity, held USD
+	known          bool
+}
+
+func (s *sheet) line(g Group) []Amounts {
+	i, ok := s.lines[g]
+	if !ok {
+		i = len(s.rows)
+		s.lines[g] = i
+		s.rows = append(s.rows, Line{Group: g, Amounts: make([]Amounts, len(s.axis.Points))})
+	}
+	return s.rows[i].Amounts
+}
+
+func (s *sheet) addUsage(u Usage, coverage []float64) {
+	var amounts []Amounts
+	if !u.Filtered {
+		amounts = s.line(u.Group.Keep(s.by))
+	}
+	node := s.balance(u.Group)
+	for i, interval := range s.axis.Intervals {
+		units := at(u.Held, i)
+		if units <= 0 {
+			continue
+		}
+		price, priced := s.prices.Price(u.Node, interval.To)
+		if u.ShareErr == nil && priced {
+			node[interval.Point].held += USD(units * float64(u.Share) * float64(price))
+		}
+		if amounts == nil {
+			continue
+		}
+		a := &amounts[interval.Point]
+		a.Units += units
+		if coverage != nil {
+			a.coverage += units * coverage[interval.Point]
+		}
+		if u.ShareErr != nil {
+			a.UnknownUnits += units
+			continue
+		}
+		a.addHeld(u, i, units)
+		if !priced {
+			a.Unpriced += GPUHours(units * float64(u.Share))
+			continue
+		}
+		a.addCost(u, i, units, float64(u.Share)*float64(price))
+	}
+}
+
+func (a *Amounts) addHeld(u Usage, i int, units float64) {
+	share := float64(u.Share)
+	a.Held += GPUHours(units * share)
+	u.eachStep(i, func(_ Step, known, used float64) {
+		a.Known += GPUHours(known * share)
+		a.Used += GPUHours(used * share)
+	})
+}
+
+func (a *Amounts) addCost(u Usage, i int, units, perUnit float64) {
+	a.Allocated += USD(units * perUnit)
+	u.eachStep(i, func(step Step, known, used float64) {
+		a.known += USD(known * perUnit)
+		a.ByStep[step] += USD(known * perUnit)
+		a.Effective += USD(used * perUnit)
+		if step != OwnDevices {
+			a.Estimated += USD(used * perUnit)
+		}
+	})
+}
+
+// eachStep gives the unit-hours known and used at each rung. More can't be known than is held: devices may carry the
+// label of a pod that asked for fewer. Their use then counts by the mean.
+func (u Usage) eachStep(i int, visit func(step Step, known, used float64)) {
+	left := at(u.Held, i) - at(u.Pending, i)
+	for step := range Steps {
+		known, used := at(u.Known[step], i), at(u.Used[step], i)
+		if known <= 0 || left <= 0 {
+			continue
+		}
+		if known > left {
+			used, known = used*left/known, left
+		}
+		visit(Step(step), known, min(used, known))
+		left -= known
+	}
+}
+
+func (s *sheet) addStock(st Stock) {
+	if st.ShareErr != nil {
+		return
+	}
+	node := s.balance(st.Group)
+	var amounts []Amounts
+	if !s.byHolder() {
+		amounts = s.line(st.Group.Keep(s.by))
+	}
+	for i, interval := range s.axis.Intervals {
+		gpus := at(st.Units, i) * float64(st.Share)
+		if gpus <= 0 {
+			continue
+		}
+		if amounts != nil {
+			amounts[interval.Point].Capacity += GPUHours(gpus)
+			amounts[interval.Point].hasStock = true
+		}
+		if price, ok := s.prices.Price(st.Node, interval.To); ok {
+			node[interval.Point].capacity += USD(gpus * float64(price))
+			node[interval.Point].known = true
+		}
+	}
+}
+
+// balance returns the balance that a group's GPUs belong to: that of its node where nodes are told apart, else of its
+// cluster. Idle is never negative there, so one node's excess can't hide another's idle GPUs.
+func (s *sheet) balance(g Group) []balance {
+	place := g
+	for _, d := range Dimensions {
+		if d.OfHolder() {
+			place = place.With(d, "")
+		}
+	}
+	if s.balances[place] == nil {
+		s.balances[place] = make([]balance, len(s.axis.Points))
+		s.places = append(s.places, place)
+	}
+	return s.balances[place]
+}
+
+func (s *sheet) addIdle(place Group) {
+	balances := s.balances[place]
+	for _, d := range s.by {
+		if d.OfHolder() {
+			place = place.With(d, IdleRow)
+		}
+	}
+	var amounts []Amounts
+	for i, b := range balances {
+		if !b.known {
+			continue
+		}
+		if amounts == nil {
+			amounts = s.line(place.Keep(s.by))
+		}
+		amounts[i].hasIdle = true
+		if idle := b.capacity - b.held; idle > b.capacity*rounding {
+			amounts[i].Idle += idle
+		}
+	}
+}
+
+func (s *sheet) byHolder() bool {
+	for _, d := range s.by {
+		if d.OfHolder() {
+			return true
+		}
+	}
+	return false
+}
+
+// coverage is the observed part of each point, 0 to 1, per cluster.
+func (a Account) coverage() map[string][]float64 {
+	byCluster := make(map[string][]float64, len(a.Observed))
+	for cluster, observed := range a.Observed {
+		points := make([]float64, len(a.Axis.Points))
+		for i, interval := range a.Axis.Intervals {
+			points[interval.Point] += at(observed, i)
+		}
+		for p := range points {
+			points[p] = min(points[p]/a.Axis.Points[p].Hours, 1)
+		}
+		byCluster[cluster] = points
+	}
+	return byCluster
+}
+
+func at(column []float64, i int) float64 {
+	if column == nil {
+		return 0
+	}
+	return column[i]
+}
