@@ -132,8 +132,12 @@ func embed(ctx context.Context, o options) (*amptest.Server, error) {
 	from := time.Now().Add(-history)
 	for _, cluster := range []amptest.Cluster{amptest.PublishedCluster(), amptest.RichCluster(1)} {
 		filled := make(chan error, 1)
+		fmt.Printf("A week of cluster %s:", cluster.Name())
+		tenths := 0
 		progress := func(done float64) {
-			fmt.Printf("\rA week of cluster %s: %3.0f %%", cluster.Name(), done*100)
+			for ; tenths < int(done*10); tenths++ {
+				fmt.Printf(" %d %%", (tenths+1)*10)
+			}
 			if done >= 1 {
 				fmt.Println()
 				filled <- nil
