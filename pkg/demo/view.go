@@ -111,16 +111,20 @@ func (v view) print(ctx context.Context, plugin *host.Plugin) error {
 }
 
 func printFrame(frame *data.Frame) error {
-	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
+	var lines strings.Builder
 	for _, f := range frame.Fields {
-		fmt.Fprint(w, f.Name, "\t")
+		lines.WriteString(f.Name + "\t")
 	}
-	fmt.Fprintln(w)
+	lines.WriteString("\n")
 	for row := range frame.Rows() {
 		for _, f := range frame.Fields {
-			fmt.Fprint(w, show(f.At(row)), "\t")
+			lines.WriteString(show(f.At(row)) + "\t")
 		}
-		fmt.Fprintln(w)
+		lines.WriteString("\n")
+	}
+	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
+	if _, err := w.Write([]byte(lines.String())); err != nil {
+		return err
 	}
 	if err := w.Flush(); err != nil {
 		return err

@@ -135,5 +135,5 @@ func Context(pluginID string, settings backend.DataSourceInstanceSettings) backe
 	if settings.Updated.IsZero() {
 		settings.Updated = time.Unix(1, 0)
 	}
-	return backend.PluginContext{OrgID: 1, PluginID: pluginID, DataSourceInstanceSettings: &settings}
+	return backend.PluginContext{Namespace: "default", PluginID: pluginID, DataSourceInstanceSettings: &settings}
 }

@@ -43,7 +43,7 @@ const (
 	labelModelName = "modelName"
 	labelName      = "__name__"
 
-	// Node labels as kube-state-metrics sanitises them.
+	// Node labels as kube-state-metrics sanitizes them.
 	labelGPUProduct   = "label_nvidia_com_gpu_product"
 	labelGPUReplicas  = "label_nvidia_com_gpu_replicas"
 	labelInstanceType = "label_node_kubernetes_io_instance_type"

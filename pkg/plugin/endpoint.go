@@ -28,7 +28,7 @@ var (
 func parseEndpoint(raw string) (endpoint, error) {
 	raw = strings.TrimSpace(raw)
 	if raw == "" {
-		return endpoint{}, errors.New("url: is empty, want the workspace's URL, such as https://aps-workspaces.us-east-1.amazonaws.com/workspaces/ws-...")
+		return endpoint{}, errors.New("url: is empty, want the workspace's URL, as in https://aps-workspaces.<region>.amazonaws.com/workspaces/<id>")
 	}
 	u, err := url.Parse(raw)
 	switch {

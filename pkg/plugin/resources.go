@@ -149,7 +149,7 @@ func integer(params url.Values, name string, fallback int64) (int64, error) {
 func texts(params url.Values, name string) []string {
 	var list []string
 	for _, value := range params[name] {
-		for _, part := range strings.Split(value, ",") {
+		for part := range strings.SplitSeq(value, ",") {
 			if part = strings.TrimSpace(part); part != "" {
 				list = append(list, part)
 			}
