@@ -89,8 +89,8 @@ func Assess(a Account, prices PriceBook, by []Dimension) []Line {
 	for _, st := range a.Stock {
 		s.addStock(st)
 	}
-	for _, place := range s.places {
-		s.addIdle(place)
+	for _, cluster := range s.clusters() {
+		s.addIdle(cluster)
 	}
 	return s.rows
 }
@@ -223,8 +223,24 @@ func (s *sheet) addStock(st Stock) {
 	}
 }
 
+// clusters returns the places of each cluster.
+func (s *sheet) clusters() [][]Group {
+	index := map[string]int{}
+	var clusters [][]Group
+	for _, place := range s.places {
+		i, ok := index[place.Cluster]
+		if !ok {
+			i = len(clusters)
+			index[place.Cluster] = i
+			clusters = append(clusters, nil)
+		}
+		clusters[i] = append(clusters[i], place)
+	}
+	return clusters
+}
+
 // balance returns the balance that a group's GPUs belong to: that of its node where nodes are told apart, else of its
-// cluster. Idle is never negative there, so one node's excess can't hide another's idle GPUs.
+// cluster.
 func (s *sheet) balance(g Group) []balance {
 	place := g
 	for _, d := range Dimensions {
@@ -239,26 +255,43 @@ func (s *sheet) balance(g Group) []balance {
 	return s.balances[place]
 }
 
-func (s *sheet) addIdle(place Group) {
-	balances := s.balances[place]
+// addIdle sets what the nodes of a cluster have against what is held there. What is held on nodes whose capacity nobody
+// tells is taken off the others' idle, in proportion: so grouping never changes a total.
+func (s *sheet) addIdle(places []Group) {
+	for p := range s.axis.Points {
+		var capacity, held, idle USD
+		for _, place := range places {
+			b := s.balances[place][p]
+			capacity, held, idle = capacity+b.capacity, held+b.held, idle+b.idle()
+		}
+		left := capacity - held
+		if left <= capacity*rounding {
+			left = 0
+		}
+		for _, place := range places {
+			b := s.balances[place][p]
+			if !b.known {
+				continue
+			}
+			a := &s.line(s.idleRow(place))[p]
+			a.hasIdle = true
+			if idle > 0 {
+				a.Idle += b.idle() * left / idle
+			}
+		}
+	}
+}
+
+func (b balance) idle() USD { return max(b.capacity-b.held, 0) }
+
+// idleRow is the group that shows a place's idle capacity.
+func (s *sheet) idleRow(place Group) Group {
 	for _, d := range s.by {
 		if d.OfHolder() {
 			place = place.With(d, IdleRow)
 		}
 	}
-	var amounts []Amounts
-	for i, b := range balances {
-		if !b.known {
-			continue
-		}
-		if amounts == nil {
-			amounts = s.line(place.Keep(s.by))
-		}
-		amounts[i].hasIdle = true
-		if idle := b.capacity - b.held; idle > b.capacity*rounding {
-			amounts[i].Idle += idle
-		}
-	}
+	return place.Keep(s.by)
 }
 
 func (s *sheet) byHolder() bool {

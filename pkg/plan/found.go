@@ -56,7 +56,7 @@ func (s Scrapes) of(source Source) Scrape {
 // grid is the distance at which a quantity is counted: its source's scrapes; where devices are joined with pods, the
 // scrapes of whichever is scraped more often, so that neither's edges are blurred.
 func (s Scrapes) grid(q quantity) time.Duration {
-	if q == used || q == measured {
+	if q == used || q == measured || q == seen {
 		return min(s.KSM.Interval, s.DCGM.Interval)
 	}
 	return s.of(q.source()).Interval

@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/grafana/grafana-aws-sdk/pkg/awsauth"
 	"github.com/grafana/grafana-plugin-sdk-go/backend"
@@ -24,7 +25,8 @@ func NewHTTPClient(ctx context.Context, s backend.DataSourceInstanceSettings, pa
 	if err != nil {
 		return nil, fmt.Errorf("connection settings: %w", err)
 	}
-	options.Timeouts.Timeout = parsed.QueryTimeout
+	// The AMP client's own deadline comes first: it tells a slow query from a server that can't be reached.
+	options.Timeouts.Timeout = parsed.QueryTimeout + graceful
 	options.SigV4 = parsed.SigV4.config()
 	// The signer comes last: what is changed after it spoils the signature.
 	options.Middlewares = append(httpclient.DefaultMiddlewares(),
@@ -49,6 +51,9 @@ func NewHTTPClient(ctx context.Context, s backend.DataSourceInstanceSettings, pa
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return client, nil
 }
+
+// graceful is how much longer than a query a connection lives.
+const graceful = 5 * time.Second
 
 // httpOptions hides nulls from the SDK, which panics on them.
 func httpOptions(ctx context.Context, s backend.DataSourceInstanceSettings) (httpclient.Options, error) {

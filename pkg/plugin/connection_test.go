@@ -38,7 +38,7 @@ func connect(t *testing.T, s backend.DataSourceInstanceSettings) *amp.Client {
 		t.Fatal(err)
 	}
 	t.Cleanup(client.CloseIdleConnections)
-	return amp.New(client, parsed.URL, amp.Options{})
+	return amp.New(client, parsed.URL, amp.Options{Timeout: parsed.QueryTimeout})
 }
 
 // withoutCABundle keeps the machine's own certificates out: with them nothing can be signed.
@@ -243,7 +243,12 @@ func TestConnectionBounds(t *testing.T) {
 
 	t.Run("a slow answer ends with queryTimeout", func(t *testing.T) {
 		release := make(chan struct{})
-		server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }))
+		server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			select {
+			case <-release:
+			case <-r.Context().Done():
+			}
+		}))
 		t.Cleanup(server.Close)
 		t.Cleanup(func() { close(release) })
 		expectKind(t, ask(t.Context(), connect(t, instance(server.URL, `{"queryTimeout": "50ms"}`))), amp.Timeout)

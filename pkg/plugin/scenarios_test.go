@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -61,6 +62,9 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
+// dataSources numbers the data sources: the plugin keeps an instance for each.
+var dataSources atomic.Int64
+
 // workspace is an embedded AMP with a data source on it.
 type workspace struct {
 	server  *amptest.Server
@@ -93,7 +97,7 @@ func newWorkspace(t *testing.T, s scenario) workspace {
 		t.Fatal(err)
 	}
 	return workspace{server, host.Context(plugin.ID, backend.DataSourceInstanceSettings{
-		UID: t.Name(), Name: t.Name(), URL: server.URL(), JSONData: jsonData, Updated: time.Now(),
+		ID: dataSources.Add(1), UID: t.Name(), Name: t.Name(), URL: server.URL(), JSONData: jsonData, Updated: time.Now(),
 		DecryptedSecureJSONData: map[string]string{
 			"sigV4AccessKey": testKeys.AccessKeyID, "sigV4SecretKey": testKeys.SecretAccessKey,
 		},

@@ -34,7 +34,7 @@ func published(t *testing.T, settings string) workspace {
 func (w workspace) with(change func(*backend.DataSourceInstanceSettings)) workspace {
 	settings := *w.context.DataSourceInstanceSettings
 	change(&settings)
-	settings.Updated = time.Now()
+	settings.ID = dataSources.Add(1)
 	w.context = host.Context(plugin.ID, settings)
 	return w
 }
