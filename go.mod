@@ -159,3 +159,5 @@ require (
 )
 
 tool github.com/magefile/mage
+
+ignore ./node_modules
