@@ -10,7 +10,6 @@ import (
 	"github.com/gpucost/gpucost-amp-datasource/pkg/cost"
 	"github.com/gpucost/gpucost-amp-datasource/pkg/frames"
 	"github.com/gpucost/gpucost-amp-datasource/pkg/plan"
-	"github.com/gpucost/gpucost-amp-datasource/pkg/price"
 	"github.com/gpucost/gpucost-amp-datasource/pkg/query"
 )
 
@@ -18,6 +17,13 @@ var hour = cost.Axis{
 	Intervals: []cost.Interval{{From: time.Unix(0, 0), To: time.Unix(3600, 0)}},
 	Points:    []cost.Point{{At: time.Unix(3600, 0), Hours: 1}},
 }
+
+// oneDollar is a price of 1 USD per GPU-hour.
+type oneDollar struct{}
+
+func (oneDollar) Price(cost.Node, time.Time) (cost.USDPerGPUHour, bool) { return 1, true }
+func (oneDollar) Source() string                                       { return "test" }
+func (oneDollar) Split() string                                        { return "" }
 
 func pods(n int, prices cost.PriceBook) []cost.Line {
 	var usage []cost.Usage
@@ -29,8 +35,7 @@ func pods(n int, prices cost.PriceBook) []cost.Line {
 }
 
 func TestGroupsBeyondTheLimitAreAddedUp(t *testing.T) {
-	usd := 1.0
-	prices := price.Flat{USDPerGPUHour: &usd}
+	prices := oneDollar{}
 	q := query.Query{Metrics: []cost.Metric{cost.Allocated}, GroupBy: []cost.Dimension{cost.ByPod}, Format: query.Table, Period: cost.PerRange}
 	frame := frames.For(q, pods(203, prices), frames.About{Axis: hour, Prices: prices})[0]
 	if frame.Rows() != 201 {
@@ -63,8 +68,7 @@ func TestNoDataIsAnEmptyFrameOfTheRightFields(t *testing.T) {
 }
 
 func TestFieldsAreNamedByTheLegend(t *testing.T) {
-	usd := 1.0
-	prices := price.Flat{USDPerGPUHour: &usd}
+	prices := oneDollar{}
 	for legend, want := range map[string]string{
 		"": "p000", "{{pod}} costs {{ metric }}": "p000 costs allocated", "{{unheard}}x": "x",
 	} {
