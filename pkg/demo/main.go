@@ -126,7 +126,7 @@ func embed(ctx context.Context, o options) (*amptest.Server, error) {
 	}
 	context.AfterFunc(ctx, func() { _ = server.Close() })
 	if err := server.Listen(o.listen); err != nil {
-		return nil, fmt.Errorf("%w: choose another address with -listen", err)
+		return nil, fmt.Errorf("%w (-listen chooses another)", err)
 	}
 	fmt.Printf("Embedded AMP on %s (region us-east-1, access key %s).\n", server.URL(), keys.AccessKeyID)
 	from := time.Now().Add(-history)

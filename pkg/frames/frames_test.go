@@ -22,8 +22,8 @@ var hour = cost.Axis{
 type oneDollar struct{}
 
 func (oneDollar) Price(cost.Node, time.Time) (cost.USDPerGPUHour, bool) { return 1, true }
-func (oneDollar) Source() string                                       { return "test" }
-func (oneDollar) Split() string                                        { return "" }
+func (oneDollar) Source() string                                        { return "test" }
+func (oneDollar) Split() string                                         { return "" }
 
 func pods(n int, prices cost.PriceBook) []cost.Line {
 	var usage []cost.Usage

@@ -88,7 +88,7 @@ func (d *DataSource) assess(ctx context.Context, q query.Query) (a assessment, e
 // window is the time that a query asks for, as far as it has passed.
 func (d *DataSource) window(dq backend.DataQuery) query.Window {
 	w := query.Window{From: dq.TimeRange.From, To: dq.TimeRange.To, Step: dq.Interval}
-	if now := d.now(); w.To.After(now) {
+	if now := d.now().Truncate(time.Millisecond); w.To.After(now) { // Prometheus counts in milliseconds
 		w.To = now
 	}
 	if w.Step <= 0 {

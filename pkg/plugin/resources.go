@@ -115,7 +115,7 @@ const defaultRange = 6 * time.Hour
 
 // scope reads from, to (Unix ms), clusters and namespaces (repeated, or lists with commas).
 func (d *DataSource) scope(params url.Values) (plan.Scope, error) {
-	now := d.now()
+	now := d.now().Truncate(time.Millisecond)
 	to, err := integer(params, "to", now.UnixMilli())
 	if err != nil {
 		return plan.Scope{}, err

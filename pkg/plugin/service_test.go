@@ -192,6 +192,28 @@ func TestExplainTellsHowAFigureComesAbout(t *testing.T) {
 	}
 }
 
+func TestTimeThatHasNotPassedCostsNothing(t *testing.T) {
+	w := published(t, priced)
+	for _, format := range []string{"table", "timeseries"} {
+		r := w.ask(t, json.RawMessage(`{"format": "`+format+`", "groupBy": []}`), time.Now().Add(-time.Hour), time.Now().Add(time.Hour), time.Minute, nil)
+		if r.Error != nil {
+			t.Fatalf("%s: %v", format, r.Error)
+		}
+		rows := readFrame(t, r.Frames[0]).rows
+		if len(rows) == 0 {
+			t.Fatalf("%s: no rows", format)
+		}
+		// All seven slices cost 12 USD per hour and GPU; the hour to come must not halve that.
+		if got := rows[len(rows)/2].values["allocated"]; got == nil || *got < 11.7 || *got > 12.3 {
+			t.Errorf("%s: allocated %s", format, show(got))
+		}
+	}
+	r := w.ask(t, json.RawMessage(`{"format": "table"}`), time.Now().Add(time.Hour), time.Now().Add(2*time.Hour), time.Minute, nil)
+	if r.Error != nil || r.Frames[0].Rows() != 0 {
+		t.Errorf("a range to come: %v", r.Error)
+	}
+}
+
 func TestAMPLearnsWhoAsks(t *testing.T) {
 	w := published(t, priced)
 	w.ask(t, json.RawMessage(`{}`), time.Now().Add(-time.Hour), time.Now(), time.Minute, map[string]string{
