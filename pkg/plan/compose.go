@@ -156,7 +156,6 @@ func (c composer) fill(e parser.Expr, at place) parser.Expr {
 	case *parser.ParenExpr:
 		e.Expr = c.fill(e.Expr, at)
 	case *parser.SubqueryExpr:
-		e.OriginalOffset += at.offset
 		at = place{source: DCGM, grid: at.grid, onNode: at.onNode}
 		if e.Step == 0 {
 			e.Step = c.scrapes.DCGM.Interval
