@@ -137,7 +137,7 @@ func refuseMetadataServices(_, address string, _ syscall.RawConn) error {
 	if err != nil {
 		return err
 	}
-	ip := target.Addr().Unmap().WithZone("")
+	ip := target.Addr().WithZone("")
 	if ip.IsLinkLocalUnicast() || metadataServices.Contains(ip) {
 		return errMetadataService
 	}

@@ -61,6 +61,8 @@ func statusOf(fault *amp.Error) backend.Status {
 		return backend.StatusTimeout
 	case fault.Kind == amp.Canceled:
 		return statusCanceled
+	case fault.Kind == amp.Throttled:
+		return backend.StatusTooManyRequests // also where the client held the request back by itself
 	case fault.Status >= http.StatusBadRequest:
 		return backend.Status(fault.Status)
 	default:
