@@ -20,7 +20,7 @@ type Usage struct {
 	Share Share
 	// ShareErr says why Share is not known. Such units are shown but not priced.
 	ShareErr error
-	// Filtered usage appears in no row, but it is not idle either.
+	// Filtered usage appears in no row.
 	Filtered bool
 
 	Held    []float64
@@ -36,6 +36,7 @@ type Stock struct {
 	Share    Share
 	ShareErr error
 	Units    []float64
+	Idle     []float64 // the part of Units that nobody holds; nil = not asked
 }
 
 // Observed tells for a cluster how much of each interval kube-state-metrics was seen, in hours.
@@ -43,10 +44,13 @@ type Observed map[string][]float64
 
 // Account is all that was found out about an axis.
 type Account struct {
-	Axis     Axis
-	Usage    []Usage
-	Stock    []Stock
-	Observed Observed
+	Axis  Axis
+	Usage []Usage
+	Stock []Stock
+	// Seen are the GPUs that dcgm-exporter sees in nodes of which Kubernetes tells no capacity, and Untold the units held
+	// on such nodes.
+	Seen, Untold []Stock
+	Observed     Observed
 }
 
 // Line is one row of the answer: a group and its amounts at each point of the axis.
@@ -89,8 +93,18 @@ func Assess(a Account, prices PriceBook, by []Dimension) []Line {
 	for _, st := range a.Stock {
 		s.addStock(st)
 	}
+	for _, st := range a.Seen {
+		s.addStock(st)
+		s.eachUSD(st, st.Units, func(i int, usd USD) {
+			b := &s.balance(st.Group)[i]
+			b.seen, b.known = b.seen+usd, true
+		})
+	}
+	for _, st := range a.Untold {
+		s.eachUSD(st, st.Units, func(i int, usd USD) { s.balance(st.Group)[i].held += usd })
+	}
 	for _, cluster := range s.clusters() {
-		s.addIdle(cluster)
+		s.addSeenIdle(cluster)
 	}
 	return s.rows
 }
@@ -104,14 +118,14 @@ type sheet struct {
 	lines map[Group]int // index in rows
 	rows  []Line
 
-	balances map[Group][]balance // by place, one per point
+	balances map[Group][]balance // by place, one per interval
 	places   []Group             // of balances, in the order of the input
 }
 
-// balance is capacity against what is held of it, at one point.
+// balance is what is seen of GPUs against what is held, where Kubernetes tells no capacity.
 type balance struct {
-	capacity, held USD
-	known          bool
+	seen, held USD
+	known      bool
 }
 
 func (s *sheet) line(g Group) []Amounts {
@@ -125,23 +139,16 @@ func (s *sheet) line(g Group) []Amounts {
 }
 
 func (s *sheet) addUsage(u Usage, coverage []float64) {
-	var amounts []Amounts
-	if !u.Filtered {
-		amounts = s.line(u.Group.Keep(s.by))
+	if u.Filtered {
+		return
 	}
-	node := s.balance(u.Group)
+	amounts := s.line(u.Group.Keep(s.by))
 	for i, interval := range s.axis.Intervals {
 		units := at(u.Held, i)
 		if units <= 0 {
 			continue
 		}
 		price, priced := s.prices.Price(u.Node, interval.To)
-		if u.ShareErr == nil && priced {
-			node[interval.Point].held += USD(units * float64(u.Share) * float64(price))
-		}
-		if amounts == nil {
-			continue
-		}
 		a := &amounts[interval.Point]
 		a.Units += units
 		if coverage != nil {
@@ -198,27 +205,41 @@ func (u Usage) eachStep(i int, visit func(step Step, known, used float64)) {
 	}
 }
 
+// addStock adds capacity, where it isn't told apart by holders, and idle.
 func (s *sheet) addStock(st Stock) {
 	if st.ShareErr != nil {
 		return
 	}
-	node := s.balance(st.Group)
-	var amounts []Amounts
 	if !s.byHolder() {
-		amounts = s.line(st.Group.Keep(s.by))
+		amounts := s.line(st.Group.Keep(s.by))
+		for i, interval := range s.axis.Intervals {
+			if units := at(st.Units, i); units > 0 {
+				a := &amounts[interval.Point]
+				a.Capacity += GPUHours(units * float64(st.Share))
+				a.hasStock = true
+			}
+		}
+	}
+	if st.Idle == nil {
+		return
+	}
+	amounts := s.line(s.idleRow(st.Group))
+	s.eachUSD(st, st.Idle, func(i int, usd USD) {
+		a := &amounts[s.axis.Intervals[i].Point]
+		a.Idle += usd
+		a.hasIdle = true
+	})
+}
+
+// eachUSD gives what units of a stock cost, for each interval in which the stock exists and has a price.
+func (s *sheet) eachUSD(st Stock, units []float64, visit func(interval int, usd USD)) {
+	if st.ShareErr != nil {
+		return
 	}
 	for i, interval := range s.axis.Intervals {
-		gpus := at(st.Units, i) * float64(st.Share)
-		if gpus <= 0 {
-			continue
-		}
-		if amounts != nil {
-			amounts[interval.Point].Capacity += GPUHours(gpus)
-			amounts[interval.Point].hasStock = true
-		}
-		if price, ok := s.prices.Price(st.Node, interval.To); ok {
-			node[interval.Point].capacity += USD(gpus * float64(price))
-			node[interval.Point].known = true
+		price, priced := s.prices.Price(st.Node, interval.To)
+		if priced && at(st.Units, i) > 0 {
+			visit(i, USD(at(units, i)*float64(st.Share)*float64(price)))
 		}
 	}
 }
@@ -239,41 +260,36 @@ func (s *sheet) clusters() [][]Group {
 	return clusters
 }
 
-// balance returns the balance that a group's GPUs belong to: that of its node where nodes are told apart, else of its
+// balance returns the balances of the place that a group's GPUs are in: its node where nodes are told apart, else its
 // cluster.
-func (s *sheet) balance(g Group) []balance {
-	place := g
-	for _, d := range Dimensions {
-		if d.OfHolder() {
-			place = place.With(d, "")
-		}
-	}
+func (s *sheet) balance(place Group) []balance {
 	if s.balances[place] == nil {
-		s.balances[place] = make([]balance, len(s.axis.Points))
+		s.balances[place] = make([]balance, len(s.axis.Intervals))
 		s.places = append(s.places, place)
 	}
 	return s.balances[place]
 }
 
-// addIdle sets what the nodes of a cluster have against what is held there. What is held on nodes whose capacity nobody
-// tells is taken off the others' idle, in proportion: so grouping never changes a total.
-func (s *sheet) addIdle(places []Group) {
-	for p := range s.axis.Points {
-		var capacity, held, idle USD
+// addSeenIdle sets what is seen in a cluster against what is held there. A device's place may not be known by the name
+// that Kubernetes has for it: what is held is taken off all that is seen, in proportion, so that grouping never changes a
+// total.
+func (s *sheet) addSeenIdle(places []Group) {
+	for i, interval := range s.axis.Intervals {
+		var seen, held, idle USD
 		for _, place := range places {
-			b := s.balances[place][p]
-			capacity, held, idle = capacity+b.capacity, held+b.held, idle+b.idle()
+			b := s.balances[place][i]
+			seen, held, idle = seen+b.seen, held+b.held, idle+b.idle()
 		}
-		left := capacity - held
-		if left <= capacity*rounding {
+		left := seen - held
+		if left <= seen*rounding {
 			left = 0
 		}
 		for _, place := range places {
-			b := s.balances[place][p]
+			b := s.balances[place][i]
 			if !b.known {
 				continue
 			}
-			a := &s.line(s.idleRow(place))[p]
+			a := &s.line(s.idleRow(place))[interval.Point]
 			a.hasIdle = true
 			if idle > 0 {
 				a.Idle += b.idle() * left / idle
@@ -282,7 +298,7 @@ func (s *sheet) addIdle(places []Group) {
 	}
 }
 
-func (b balance) idle() USD { return max(b.capacity-b.held, 0) }
+func (b balance) idle() USD { return max(b.seen-b.held, 0) }
 
 // idleRow is the group that shows a place's idle capacity.
 func (s *sheet) idleRow(place Group) Group {

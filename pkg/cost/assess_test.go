@@ -49,7 +49,7 @@ func TestDollarsFollowFromUnits(t *testing.T) {
 	}
 	lines := cost.Assess(cost.Account{
 		Axis: twoHours(), Usage: []cost.Usage{usage}, Observed: cost.Observed{"c": {1, 0.5}},
-		Stock: []cost.Stock{{Group: cost.Group{Cluster: "c"}, Share: 0.5, Units: []float64{8, 8}}},
+		Stock: []cost.Stock{{Group: cost.Group{Cluster: "c"}, Share: 0.5, Units: []float64{8, 8}, Idle: []float64{4, 6}}},
 	}, twoDollars{noon}, []cost.Dimension{cost.ByBusinessUnit})
 	if len(lines) != 2 {
 		t.Fatalf("got %+v", lines)
@@ -85,16 +85,15 @@ func TestMoreIsNeverKnownThanIsHeld(t *testing.T) {
 	values(t, lines[0], map[cost.Metric]float64{cost.Allocated: 4, cost.Effective: 3, cost.Unmeasured: 0, cost.Estimated: 0})
 }
 
-func TestIdleIsTheSameHoweverItIsGrouped(t *testing.T) {
+func TestIdleOfSeenGPUsIsTheSameHoweverItIsGrouped(t *testing.T) {
 	on := func(node string) cost.Group { return cost.Group{Cluster: "c", Node: node} }
 	account := func(node func(string) cost.Group) cost.Account {
 		return cost.Account{
 			Axis: twoHours(),
-			Usage: []cost.Usage{
-				{Group: node("n1"), Share: 1, Held: []float64{1, 1}},
-				{Group: node("untold"), Share: 1, Held: []float64{1, 1}, Filtered: true},
+			Seen: []cost.Stock{{Group: node("exporter-1"), Share: 1, Units: []float64{4, 4}}, {Group: node("exporter-2"), Share: 1, Units: []float64{3, 3}}},
+			Untold: []cost.Stock{
+				{Group: node("n1"), Share: 1, Units: []float64{1, 1}}, {Group: node("n2"), Share: 1, Units: []float64{1, 1}},
 			},
-			Stock: []cost.Stock{{Group: node("n1"), Share: 1, Units: []float64{4, 4}}, {Group: node("n2"), Share: 1, Units: []float64{3, 3}}},
 		}
 	}
 	idle := func(lines []cost.Line) float64 {

@@ -189,10 +189,9 @@ type Point struct {
 
 // Node is what is known of a node that decides what its GPUs are worth.
 type Node struct {
-	Cluster      string
-	InstanceType string
-	GPUProduct   string // label nvidia.com/gpu.product
-	Replicas     string // label nvidia.com/gpu.replicas
+	Cluster    string
+	GPUProduct string // label nvidia.com/gpu.product
+	Replicas   string // label nvidia.com/gpu.replicas
 }
 
 // PriceBook says what a GPU costs.

@@ -77,7 +77,7 @@ func fold(lines []cost.Line, q query.Query, points int) ([]cost.Line, int) {
 	}
 	ordinary := 0
 	for _, l := range lines {
-		if specialRank(l.Group) == 0 {
+		if foldable(l.Group, q) {
 			ordinary++
 		}
 	}
@@ -85,8 +85,11 @@ func fold(lines []cost.Line, q query.Query, points int) ([]cost.Line, int) {
 		return lines, 0
 	}
 	slices.SortStableFunc(lines, func(a, b cost.Line) int {
-		if rank := cmp.Compare(specialRank(a.Group), specialRank(b.Group)); rank != 0 {
-			return rank
+		if x, y := foldable(a.Group, q), foldable(b.Group, q); x != y {
+			if x {
+				return -1
+			}
+			return 1
 		}
 		x, y := a.Total(), b.Total()
 		return cmp.Or(cmp.Compare(y.Allocated, x.Allocated), cmp.Compare(y.Units, x.Units), compareNames(a, b))
@@ -102,4 +105,15 @@ func fold(lines []cost.Line, q query.Query, points int) ([]cost.Line, int) {
 	}
 	kept := slices.Concat(lines[:limit], []cost.Line{other}, lines[ordinary:])
 	return kept, ordinary - limit
+}
+
+// foldable tells of groups that may be added up with others: those that some holder's own name tells apart, even if
+// another of its names is that of a special row.
+func foldable(g cost.Group, q query.Query) bool {
+	for _, d := range q.GroupBy {
+		if d.OfHolder() && !slices.Contains(cost.SpecialRows, g.Of(d)) {
+			return true
+		}
+	}
+	return specialRank(g) == 0
 }

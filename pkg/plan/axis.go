@@ -74,7 +74,7 @@ func instantsTime(w query.Window) timetable {
 
 // sumsTime has a point at every multiple of the step in (From, To], that stands for the step before it.
 func sumsTime(w query.Window, scrape time.Duration) timetable {
-	step := raise(max(w.Step, scrape), w)
+	step := raise(ceilTo(max(w.Step, scrape), time.Second), w)
 	t := timetable{step: step}
 	first := ceil(w.From, step)
 	if first.Equal(w.From) {

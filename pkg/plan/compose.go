@@ -21,6 +21,7 @@ type composer struct {
 	devices      string   // the skeleton that stands for DEVICES
 	devicesMain  string   // the skeleton that stands for DEVICES_MAIN in it
 	main, spare  []string // spellings of the utilization metric, and of the one that stands in for it; spare may be empty
+	capped       bool     // some pods' labels are on more devices than they ask for
 	models       bool     // nodes carry the model that dcgm-exporter tells
 	group        []string // GROUP
 	scope        scope
@@ -48,7 +49,8 @@ func (c composer) instant(q quantity) parser.Expr {
 
 // totals returns, in parts to be added up, the sum over a quantity's scrapes in (end-window, end]. At scrapes' multiples a
 // window is cut into body, head and tail: a scrape that lies outside must not slip in by the slot that it falls into.
-// Runs of windows, which begin and end at full hours, have a body only.
+// A run of windows has a body only: one expression serves them all, and they begin and end at scrapes' multiples wherever
+// the interval divides their length.
 func (c composer) totals(q quantity, e evaluation) []parser.Expr {
 	grid := c.scrapes.grid(q)
 	at := place{source: q.source(), grid: grid}
@@ -117,6 +119,8 @@ func (c composer) variant(name string) string {
 		return c.devices
 	case name == "DEVICES_MAIN":
 		return c.devicesMain
+	case (name == "USED" || name == "MEASURED") && c.capped:
+		return name + "_CAPPED"
 	case name == "NODE" && c.models:
 		return "NODE_MODELED"
 	case name == "NODE" || name == "PLAIN_NODE":
@@ -290,7 +294,7 @@ func (c composer) read(source Source, at place, matchers ...*labels.Matcher) par
 
 // inClusters matches clusters by the names that they have in answers.
 func (c composer) inClusters(names []string) *labels.Matcher {
-	if c.found.Assumed != "" && slices.Contains(names, c.found.Assumed) {
+	if slices.Contains(names, c.found.unlabeledName()) {
 		names = append(slices.Clone(names), "")
 	}
 	return matchNames(c.clusterLabel, names)

@@ -15,7 +15,7 @@ import (
 )
 
 var everyQuantity = []quantity{
-	held, used, measured, capacity, seen, observed, dark, nodeKnown, nodeUsed, allBusy, all, demand, gone, unrequested, stuck,
+	held, used, measured, capacity, idle, seen, untold, observed, dark, nodeKnown, nodeUsed, allBusy, all, demand, gone, unrequested, stuck, crowded, overfull,
 }
 
 // shapes are workspaces that make the composer choose differently.
@@ -32,10 +32,10 @@ func shapes() map[string]Found {
 	old.DCGMLabels = map[string]bool{"uuid": true, "gpu_i_id": true, "pod_name": true, "pod_namespace": true, "hostname": true}
 	old.Utilization = []string{"dcgm_fi_dev_gpu_util"}
 	several := plain
-	several.Clusters = []string{"", "c1", "c2"}
+	several.Clusters = []string{"__unknown__", "c1", "c2"}
 	several.Scrapes = map[string]Scrapes{
 		"c1": {KSM: minute, DCGM: Scrape{Interval: 15 * time.Second}},
-		"c2": {KSM: Scrape{Interval: time.Minute, Shift: 30 * time.Second}, DCGM: minute}, "": {KSM: minute, DCGM: minute},
+		"c2": {KSM: Scrape{Interval: time.Minute, Shift: 30 * time.Second}, DCGM: minute}, "__unknown__": {KSM: minute, DCGM: minute},
 	}
 	several.ClustersWithoutNodes, several.NodeLabels = []string{"c2"}, classLabels
 	lacking := plain
@@ -44,14 +44,16 @@ func shapes() map[string]Found {
 	return map[string]Found{"plain": plain, "old": old, "several clusters": several, "labels lacking": lacking}
 }
 
-func composed(t *testing.T, f Found, namespaces []string, visit func(parser.Expr)) {
+func composed(t *testing.T, f Found, namespaces []string, quantities []quantity, visit func(parser.Expr)) {
 	t.Helper()
 	q := query.Query{Metrics: cost.Metrics, GroupBy: []cost.Dimension{cost.ByPod, cost.ByNode}, Filters: query.Filters{GPUModels: []string{"A100"}},
 		Window: query.Window{From: time.Unix(0, 0), To: time.Unix(3600, 0), Step: time.Minute}}
-	p := New(q, Options{ClusterLabel: "cluster", Metric: MetricAuto, Unit: UnitAuto, Attribution: AttributionAuto}, f)
+	p, err := New(q, Options{ClusterLabel: "cluster", Metric: MetricAuto, Unit: UnitAuto, Attribution: AttributionAuto}, f)
+	if err != nil {
+		t.Fatal(err)
+	}
 	c := p.composer
 	c.scope.namespaces = namespaces
-	quantities := everyQuantity
 	if len(c.spare) == 0 {
 		quantities = slices.DeleteFunc(slices.Clone(quantities), func(q quantity) bool { return q == stuck })
 	}
@@ -61,14 +63,20 @@ func composed(t *testing.T, f Found, namespaces []string, visit func(parser.Expr
 		{first: time.Unix(3605, 0), step: 17 * time.Minute, count: 1, window: 17*time.Minute + 3*time.Second},
 		{first: time.Unix(3605, 0), step: time.Second, count: 1, window: time.Second},
 	} {
-		visit(c.compose(quantities, e))
+		for _, c.capped = range []bool{false, true} {
+			expr, some := c.compose(quantities, e)
+			if !some {
+				t.Fatal("nothing to ask")
+			}
+			visit(expr)
+		}
 	}
 }
 
 func TestEveryExpressionParsesBackToItself(t *testing.T) {
 	for name, f := range shapes() {
 		t.Run(name, func(t *testing.T) {
-			composed(t, f, f.Namespaces, func(e parser.Expr) {
+			composed(t, f, f.Namespaces, everyQuantity, func(e parser.Expr) {
 				for _, text := range []string{e.String(), parser.Prettify(e)} {
 					parsed, err := promQL.ParseExpr(text)
 					if err != nil {
@@ -88,7 +96,7 @@ func TestNoPlaceholderIsLeftAndOnlyKnownSeriesAreRead(t *testing.T) {
 	known = slices.Concat(known, engineActive.names(), gpuUtil.names())
 	for name, f := range shapes() {
 		t.Run(name, func(t *testing.T) {
-			composed(t, f, f.Namespaces, func(e parser.Expr) {
+			composed(t, f, f.Namespaces, everyQuantity, func(e parser.Expr) {
 				parser.Inspect(e, func(n parser.Node, _ []parser.Node) error {
 					switch n := n.(type) {
 					case *parser.VectorSelector:
@@ -120,7 +128,7 @@ func TestHostileNamesNeverChangeTheStructure(t *testing.T) {
 	structure := func(namespaces []string) string {
 		var nodes []string
 		f.Namespaces = namespaces
-		composed(t, f, namespaces, func(e parser.Expr) {
+		composed(t, f, namespaces, []quantity{held, dark, gone}, func(e parser.Expr) {
 			parsed, err := promQL.ParseExpr(e.String())
 			if err != nil {
 				t.Fatalf("%q: %v", namespaces, err)

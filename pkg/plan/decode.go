@@ -22,10 +22,16 @@ func (p *Plan) Decode(a Answers) cost.Account {
 		if columns[held] != nil || columns[pending] != nil {
 			account.Usage = append(account.Usage, p.usage(key, columns, means))
 		}
-		for _, q := range []quantity{capacity, seen} {
-			if columns[q] != nil {
-				account.Stock = append(account.Stock, p.stock(key, q, columns[q]))
-			}
+		if columns[capacity] != nil {
+			stock := p.stock(key, key.resource, columns[capacity])
+			stock.Idle = columns[idle]
+			account.Stock = append(account.Stock, stock)
+		}
+		if columns[seen] != nil {
+			account.Seen = append(account.Seen, p.stock(key, cost.PhysicalGPU, columns[seen]))
+		}
+		if columns[untold] != nil {
+			account.Untold = append(account.Untold, p.stock(key, key.resource, columns[untold]))
 		}
 	}
 	p.noteAnswers(a, account)
@@ -55,11 +61,7 @@ func (p *Plan) usage(key rowKey, columns map[quantity][]float64, means means) co
 	return u
 }
 
-func (p *Plan) stock(key rowKey, q quantity, units []float64) cost.Stock {
-	resource := key.resource
-	if q == seen {
-		resource = cost.PhysicalGPU
-	}
+func (p *Plan) stock(key rowKey, resource string, units []float64) cost.Stock {
 	s := cost.Stock{Group: cost.Group{Cluster: key.cluster, Node: key.node}, Node: key.class(), Units: units}
 	s.Share, s.ShareErr = p.options.Sharing.Of(resource, s.Node)
 	return s

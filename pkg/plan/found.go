@@ -3,6 +3,8 @@ package plan
 import (
 	"slices"
 	"time"
+
+	"github.com/gpucost/gpucost-amp-datasource/pkg/cost"
 )
 
 // Found is what the probes saw of a workspace in a range of time. Every list is complete for the range: what has ended
@@ -15,14 +17,14 @@ type Found struct {
 	Scrapes map[string]Scrapes
 
 	Namespaces []string // that ask for GPUs
-	Clusters   []string // that ask for GPUs or have nodes or devices, sorted; "" for series without the label
+	Clusters   []string // that ask for GPUs or have nodes or devices, sorted; cost.Unknown for series without the label
 	// ClustersWithoutNodes ask for GPUs but never show a kube_node_* series, so that it can't be told which nodes exist.
 	ClustersWithoutNodes []string
 	// ClustersWithoutCapacity show devices but neither capacity nor allocatable GPUs.
 	ClustersWithoutCapacity []string
 	// Unlabeled sources have series without the cluster label while others have it.
 	Unlabeled map[Source]bool
-	// Assumed is the cluster that series without the label are taken to belong to; "" where none lacks it.
+	// Assumed is the cluster that series without the label are taken to belong to; "" where none has it, or all have.
 	Assumed string
 
 	UID        bool            // requests and phases both carry the pod's uid
@@ -84,6 +86,22 @@ func (f Found) classes() []class {
 		classes[0].clusters = nil
 	}
 	return classes
+}
+
+// unlabeledName is the name that series without the cluster label have in answers.
+func (f Found) unlabeledName() string {
+	if f.Assumed == "" {
+		return cost.Unknown
+	}
+	return f.Assumed
+}
+
+// scrapesOf returns how the cluster of an answer's row was read.
+func (f Found) scrapesOf(cluster string) Scrapes {
+	if classes := f.classes(); len(classes) == 1 {
+		return classes[0].Scrapes // also of a cluster that came after the probe
+	}
+	return f.Scrapes[cluster]
 }
 
 // interval is the shortest scrape interval of a source.

@@ -103,11 +103,12 @@ func Labeled(ctx context.Context, client Client, o Options, f Found, at time.Tim
 	if len(c.main) == 0 {
 		return 0, 0, nil
 	}
-	if len(f.Clusters) == 0 {
+	e := evaluation{first: at, step: time.Minute, count: 1}
+	expr, some := c.compose([]quantity{measured, all}, e)
+	if !some {
 		return 0, 0, nil
 	}
-	e := evaluation{first: at, step: time.Minute, count: 1}
-	answer, err := client.Query(ctx, c.compose([]quantity{measured, all}, e).String(), at)
+	answer, err := client.Query(ctx, expr.String(), at)
 	if err != nil {
 		return 0, 0, err
 	}

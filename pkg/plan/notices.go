@@ -83,6 +83,32 @@ func (p *Plan) noteAnswers(a Answers, account cost.Account) {
 	p.noteSignals(a)
 	p.noteCoverage(account)
 	p.noteStock(a.table, account)
+	p.noteShares(account)
+}
+
+// noteShares tells which units are in no figure but units, because nobody knows what they are worth.
+func (p *Plan) noteShares(account cost.Account) {
+	hours := 0.0
+	for _, point := range account.Axis.Points {
+		hours += point.Hours
+	}
+	held, had := map[string]float64{}, map[string]float64{}
+	for _, u := range account.Usage {
+		if u.ShareErr != nil && !u.Filtered {
+			held[u.ShareErr.Error()] += sum(u.Held) / hours
+		}
+	}
+	for _, st := range slices.Concat(account.Stock, account.Seen) {
+		if st.ShareErr != nil {
+			had[st.ShareErr.Error()] += sum(st.Units) / hours
+		}
+	}
+	for _, why := range slices.Sorted(maps.Keys(held)) {
+		p.warn("%s units held are in no figure but units: %s.", number(held[why]), why)
+	}
+	for _, why := range slices.Sorted(maps.Keys(had)) {
+		p.warn("%s units of the nodes' are neither in capacity nor in idle: %s.", number(had[why]), why)
+	}
 }
 
 // noteStock tells where capacity comes from dcgm-exporter, and where it is not known at all.
@@ -119,13 +145,13 @@ func (p *Plan) noteSpare(t *table) {
 		byAny += sum(columns[measured])
 	}
 	if bySpare > 0 {
-		p.note("%s of the measured GPU time comes from %s, where devices lack %s.", percent(bySpare/byAny), p.composer.spare[0], p.composer.main[0])
+		p.note("%s of the measured GPU time comes from %s, where devices lack %s.", inPercent(bySpare/byAny), p.composer.spare[0], p.composer.main[0])
 	}
 }
 
 func (p *Plan) noteSignals(a Answers) {
 	waiting, unasked, standing := 0.0, 0.0, 0.0
-	lost := map[string]float64{}
+	lost, over := map[string]float64{}, map[string]float64{}
 	for _, s := range a.signal {
 		switch quantity(s.Labels[labelQuantity]) {
 		case demand:
@@ -137,8 +163,9 @@ func (p *Plan) noteSignals(a Answers) {
 				standing += slices.Min(s.Values)
 			}
 		case gone:
-			node := s.Labels[labelNode]
-			lost[node] = max(lost[node], slices.Max(s.Values))
+			lost[p.nodeName(s.Labels)] = slices.Max(s.Values)
+		case overfull:
+			over[p.nodeName(s.Labels)] = slices.Max(s.Values)
 		}
 	}
 	if waiting > 0 {
@@ -151,9 +178,29 @@ func (p *Plan) noteSignals(a Answers) {
 		p.warn("%s stands still at 0 on %s GPUs while %s says that they are busy: the figures keep the 0. Restart dcgm-exporter there, or choose the other metric.",
 			p.composer.main[0], number(standing), p.composer.spare[0])
 	}
-	for _, node := range slices.Sorted(maps.Keys(lost)) {
-		p.warn("Pods that ask for %s GPUs or slices seem to run on node %s, which does not exist: they cost nothing.", number(lost[node]), node)
+	if len(lost) > 0 {
+		p.warn("Pods that ask for GPUs seem to run on nodes that do not exist: %s. They cost nothing.", quantities(lost))
 	}
+	if len(over) > 0 {
+		p.warn("Pods hold more GPUs or slices than their nodes have: %s too many. All of them are in allocated; the nodes have no idle.", quantities(over))
+	}
+}
+
+// nodeName names a node so that equal names of several clusters are told apart.
+func (p *Plan) nodeName(labels map[string]string) string {
+	if cluster := labels[p.options.ClusterLabel]; cluster != "" && len(p.found.Clusters) > 1 {
+		return labels[labelNode] + " of cluster " + cluster
+	}
+	return labels[labelNode]
+}
+
+// quantities lists some of the names with their numbers.
+func quantities(of map[string]float64) string {
+	var texts []string
+	for _, name := range slices.Sorted(maps.Keys(of)) {
+		texts = append(texts, name+" ("+number(of[name])+")")
+	}
+	return few(texts)
 }
 
 // noteCoverage tells where kube-state-metrics was not seen all the time.
@@ -168,7 +215,7 @@ func (p *Plan) noteCoverage(account cost.Account) {
 			if cluster != cost.Unknown {
 				where = " of cluster " + cluster
 			}
-			p.warn("coverage %s%s: kube-state-metrics was not seen in the rest of the time range, which costs nothing here. The figures are too low by as much.", percent(seen/hours), where)
+			p.warn("coverage %s%s: kube-state-metrics was not seen in the rest of the time range, which costs nothing here. The figures are too low by as much.", inPercent(seen/hours), where)
 		}
 	}
 }
@@ -193,4 +240,4 @@ func sum(column []float64) float64 {
 
 func number(v float64) string { return strconv.FormatFloat(v, 'g', 4, 64) }
 
-func percent(ratio float64) string { return strconv.FormatFloat(ratio*100, 'f', 1, 64) + "%" }
+func inPercent(ratio float64) string { return strconv.FormatFloat(ratio*100, 'f', 1, 64) + "%" }

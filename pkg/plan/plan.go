@@ -4,6 +4,7 @@
 package plan
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -23,8 +24,12 @@ type Plan struct {
 }
 
 // New plans a query for a workspace in which the probes found this.
-func New(q query.Query, o Options, f Found) Plan {
+func New(q query.Query, o Options, f Found) (Plan, error) {
 	p := Plan{query: q, options: o, found: f, time: newTimetable(q, f.interval(KubeStateMetrics))}
+	if n := len(p.time.evaluations); n > maxRequests {
+		return Plan{}, &query.Error{Field: "range", Problem: fmt.Sprintf(
+			"an exact total of this range takes %d requests, of %d allowed: choose a shorter range", n, maxRequests)}
+	}
 	p.composer = composer{found: f, clusterLabel: o.ClusterLabel, group: groupLabels(q)}
 	p.composer.scope = scope{clusters: q.Filters.Clusters, namespaces: p.namespaces()}
 	p.composer.choose(o)
@@ -33,8 +38,11 @@ func New(q query.Query, o Options, f Found) Plan {
 	if p.time.step > q.Window.Step && q.Format == query.TimeSeries {
 		p.note("The step was raised from %s to %s: AMP allows %d points, and sums can't be finer than a scrape.", q.Window.Step, p.time.step, maxPoints)
 	}
-	return p
+	return p, nil
 }
+
+// maxRequests bounds what one query asks of AMP: about a hundred days of totals at 30 s scrapes.
+const maxRequests = 400
 
 // Notice is a remark on an answer.
 type Notice struct {
@@ -85,6 +93,8 @@ const (
 	measured  quantity = "MEASURED"
 	capacity  quantity = "CAPACITY"
 	seen      quantity = "SEEN" // GPUs, not units
+	idle      quantity = "IDLE"
+	untold    quantity = "UNTOLD"
 	observed  quantity = "OBSERVED"
 	dark      quantity = "DARK_HELD"
 	nodeKnown quantity = "NODE_KNOWN"
@@ -95,7 +105,9 @@ const (
 	demand      quantity = "DEMAND"
 	gone        quantity = "GONE"
 	unrequested quantity = "UNREQUESTED"
-	stuck       quantity = "STUCK" // GPUs
+	stuck       quantity = "STUCK"   // GPUs
+	crowded     quantity = "CROWDED" // pods
+	overfull    quantity = "OVERFULL"
 )
 
 // source tells whose scrapes a quantity is counted at.
@@ -119,6 +131,9 @@ func (p Plan) base() []quantity {
 	}
 	if p.needsCapacity() {
 		quantities = append(quantities, capacity)
+		if p.query.ShowsIdle() {
+			quantities = append(quantities, idle)
+		}
 		if len(p.composer.main) > 0 {
 			quantities = append(quantities, seen)
 		}

@@ -21,7 +21,6 @@ type Client interface {
 	QueryRange(ctx context.Context, expr string, from, to time.Time, step time.Duration) (amp.Answer, error)
 	LabelNames(ctx context.Context, match []string, from, to time.Time) ([]string, error)
 	LabelValues(ctx context.Context, label string, match []string, from, to time.Time) ([]string, error)
-	Series(ctx context.Context, match []string, from, to time.Time, limit int) ([]map[string]string, error)
 }
 
 // Options are the settings that decide what is asked, and what the answers mean.
@@ -57,16 +56,16 @@ const probeConcurrency = 2
 // Probe looks at what a workspace has in (from, to]. Names come from the index, which is complete for any range and
 // costs no samples; only the scrape intervals and the kind of window are queried.
 func Probe(ctx context.Context, client Client, o Options, from, to time.Time) (Found, error) {
-	p := prober{Client: client, from: from, to: to}
+	p := prober{Client: client, options: o, from: from, to: to}
 	var (
-		requests = []string{selectorText(matchName(seriesRequests), matchRegexp(labelResource, gpuResources))}
+		requests = []string{selectorText(requestMatchers()...)}
 		phases   = []string{selectorText(matchName(seriesPhase))}
-		nodes    = []string{selectorText(matchNames(labelName, nodeSeries))}
-		capacity = []string{selectorText(matchNames(labelName, []string{seriesCapacity, seriesAllocatable}), matchRegexp(labelResource, gpuResources))}
-		devices  = []string{selectorText(matchNames(labelName, o.candidates()))}
+		nodes    = []string{selectorText(nodeMatchers()...)}
+		capacity = []string{selectorText(capacityMatchers()...)}
+		devices  = []string{selectorText(deviceMatchers(o)...)}
 		all      = slices.Concat(requests, phases, nodes, devices)
 	)
-	var names, namespaces, requestLabels, phaseLabels, nodeLabels, capacityLabels, deviceLabels []string
+	var names, namespaces, requestLabels, phaseLabels, nodeLabels, deviceLabels []string
 	var inRequests, inNodes, inCapacity, inDevices []string
 	g, probing := errgroup.WithContext(ctx)
 	g.SetLimit(probeConcurrency)
@@ -75,13 +74,16 @@ func Probe(ctx context.Context, client Client, o Options, from, to time.Time) (F
 	g.Go(p.labels(probing, &requestLabels, requests))
 	g.Go(p.labels(probing, &phaseLabels, phases))
 	g.Go(p.labels(probing, &nodeLabels, nodes))
-	g.Go(p.labels(probing, &capacityLabels, capacity))
 	g.Go(p.labels(probing, &deviceLabels, devices))
 	g.Go(p.values(probing, &inRequests, o.ClusterLabel, requests))
 	g.Go(p.values(probing, &inNodes, o.ClusterLabel, nodes))
 	g.Go(p.values(probing, &inCapacity, o.ClusterLabel, capacity))
 	g.Go(p.values(probing, &inDevices, o.ClusterLabel, devices))
 	if err := g.Wait(); err != nil {
+		return Found{}, err
+	}
+	in := clusterLists{requests: inRequests, nodes: inNodes, capacity: inCapacity, devices: inDevices}
+	if err := p.addUnlabeled(ctx, o.ClusterLabel, &in); err != nil {
 		return Found{}, err
 	}
 
@@ -101,12 +103,7 @@ func Probe(ctx context.Context, client Client, o Options, from, to time.Time) (F
 			f.Utilization = append(f.Utilization, n)
 		}
 	}
-	f.readClusters(clusterLists{
-		requests: inClusters(inRequests, requestLabels, o.ClusterLabel),
-		nodes:    inClusters(inNodes, nodeLabels, o.ClusterLabel),
-		capacity: inClusters(inCapacity, capacityLabels, o.ClusterLabel),
-		devices:  inClusters(inDevices, deviceLabels, o.ClusterLabel),
-	})
+	f.readClusters(in)
 	return f, p.measure(ctx, &f, o, names)
 }
 
@@ -120,7 +117,22 @@ func (o Options) candidates() []string {
 
 type prober struct {
 	Client
+	options  Options
 	from, to time.Time
+}
+
+func requestMatchers() []*labels.Matcher {
+	return []*labels.Matcher{matchName(seriesRequests), matchRegexp(labelResource, gpuResources)}
+}
+
+func nodeMatchers() []*labels.Matcher { return []*labels.Matcher{matchNames(labelName, nodeSeries)} }
+
+func capacityMatchers() []*labels.Matcher {
+	return []*labels.Matcher{matchNames(labelName, []string{seriesCapacity, seriesAllocatable}), matchRegexp(labelResource, gpuResources)}
+}
+
+func deviceMatchers(o Options) []*labels.Matcher {
+	return []*labels.Matcher{matchNames(labelName, o.candidates())}
 }
 
 func (p prober) values(ctx context.Context, into *[]string, label string, match []string) func() error {
@@ -140,12 +152,26 @@ func (p prober) labels(ctx context.Context, into *[]string, match []string) func
 // clusterLists are the clusters that each kind of series is seen in.
 type clusterLists struct{ requests, nodes, capacity, devices []string }
 
-// inClusters returns the values of the cluster label; a source that has series but not the label is in cluster "".
-func inClusters(values, labelNames []string, label string) []string {
-	if len(labelNames) > 0 && !slices.Contains(labelNames, label) {
-		return []string{""}
+// addUnlabeled adds cluster "" to the lists of those kinds of series of which some lack the cluster label.
+func (p prober) addUnlabeled(ctx context.Context, clusterLabel string, in *clusterLists) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(probeConcurrency)
+	for _, kind := range []struct {
+		list     *[]string
+		matchers []*labels.Matcher
+	}{
+		{&in.requests, requestMatchers()}, {&in.nodes, nodeMatchers()}, {&in.capacity, capacityMatchers()}, {&in.devices, deviceMatchers(p.options)},
+	} {
+		g.Go(func() error {
+			bare := selectorText(append(kind.matchers, matchNames(clusterLabel, []string{""}))...)
+			found, err := p.LabelNames(ctx, []string{bare}, p.from, p.to)
+			if len(found) > 0 {
+				*kind.list = append(*kind.list, "")
+			}
+			return err
+		})
 	}
-	return values
+	return g.Wait()
 }
 
 // readClusters tells which clusters there are. A source without the cluster label belongs to the only cluster that the
@@ -165,7 +191,7 @@ func (f *Found) readClusters(in clusterLists) {
 	}
 	if len(named) > 0 && (f.Unlabeled[KubeStateMetrics] || f.Unlabeled[DCGM]) {
 		f.Assumed = cost.Unknown
-		if len(named) == 1 {
+		if len(named) == 1 && !mixed(in.requests) && !mixed(in.nodes) && !mixed(in.devices) {
 			f.Assumed = slices.Collect(maps.Keys(named))[0]
 		}
 	}
@@ -173,7 +199,7 @@ func (f *Found) readClusters(in clusterLists) {
 		renamed := make([]string, len(list))
 		for i, c := range list {
 			if c == "" {
-				c = f.Assumed
+				c = f.unlabeledName()
 			}
 			renamed[i] = c
 		}
@@ -186,6 +212,9 @@ func (f *Found) readClusters(in clusterLists) {
 	f.ClustersWithoutCapacity = without(devices, capacity)
 	f.Capacity = len(capacity) > 0
 }
+
+// mixed tells of a source of which some series have the cluster label and some don't: these are another cluster's.
+func mixed(list []string) bool { return slices.Contains(list, "") && len(list) > 1 }
 
 func present(wanted, have []string) []string {
 	return slices.DeleteFunc(slices.Clone(wanted), func(s string) bool { return !slices.Contains(have, s) })
@@ -278,7 +307,7 @@ func (p prober) scrapes(ctx context.Context, o Options, f Found, series []string
 func (f Found) sight(seen map[string]sighting, s amp.Series, clusterLabel string) {
 	cluster := s.Labels[clusterLabel]
 	if cluster == "" {
-		cluster = f.Assumed
+		cluster = f.unlabeledName()
 	}
 	for i, count := range s.Values {
 		if count > seen[cluster].count {

@@ -49,16 +49,19 @@ topk by (cluster, node) (1,
 )
 or on (cluster, node) PLAIN_NODE`,
 
-	// Units held: by pods that run, or that are Pending on a node that exists.
+	// Units of pods that run, or that are Pending on a node.
+	"HOLDING": `
+REQUESTED
+* on (cluster, namespace, pod, uid) group_left (phase) (
+  label_replace(RUNNING, "phase", "Running", "", "")
+  or on (cluster, namespace, pod, uid)
+  label_replace(PENDING, "phase", "Pending", "", "")
+)`,
+
+	// Units held, on nodes that exist.
 	"HELD": `
 sum by (cluster, namespace, resource, phase, CLASS, GROUP) (
-  REQUESTED
-  * on (cluster, namespace, pod, uid) group_left (phase) (
-    label_replace(RUNNING, "phase", "Running", "", "")
-    or on (cluster, namespace, pod, uid)
-    label_replace(PENDING, "phase", "Pending", "", "")
-  )
-  * on (cluster, node) group_left (CLASS) NODE
+  HOLDING * on (cluster, node) group_left (CLASS) NODE
 )`,
 
 	// Running pods that ask for GPUs, one row per name, value 1.
@@ -94,20 +97,57 @@ label_replace(
 	// Devices under the label of a running pod that asks for GPUs. Labels of other pods count for nobody.
 	"OWNED": `DEVICES * on (cluster, namespace, pod) group_left (node, resource, CLASS) HOLDERS`,
 
+	// The same where some pods' labels are on more devices than they ask for: these count by their mean.
+	"OWNED_CAPPED": `OWNED * on (cluster, namespace, pod) group_left () CAP`,
+	"CAP": `
+clamp_max(
+  POD_HELD / on (cluster, namespace, pod) count by (cluster, namespace, pod) (OWNED),
+1)`,
+	"POD_HELD": `sum by (cluster, namespace, pod) ((REQUESTED > 0) and on (cluster, namespace, pod, uid) RUNNING)`,
+
+	"USED_CAPPED": `sum by (cluster, namespace, resource, CLASS, FALLBACK, GROUP) (OWNED_CAPPED)`,
+	"MEASURED_CAPPED": `
+sum by (cluster, namespace, resource, CLASS, FALLBACK, GROUP) (
+  (OWNED * 0 + 1) * on (cluster, namespace, pod) group_left () CAP
+)`,
+
+	// Pods whose label is on more devices than they ask for.
+	"CROWDED": `count by (cluster) (count by (cluster, namespace, pod) (OWNED) > on (cluster, namespace, pod) POD_HELD)`,
+
 	// Units used, and units whose use is known, from the pods' own devices.
 	"USED":     `sum by (cluster, namespace, resource, CLASS, FALLBACK, GROUP) (OWNED)`,
 	"MEASURED": `count by (cluster, namespace, resource, CLASS, FALLBACK, GROUP) (OWNED)`,
 
 	// Units that the nodes have.
-	"CAPACITY": `
+	"CAPACITY": `sum by (cluster, resource, CLASS, GROUP) (NODE_CAPACITY * on (cluster, node) group_left (CLASS) NODE)`,
+
+	"NODE_CAPACITY": `
+max by (cluster, node, resource) (kube_node_status_capacity{resource=~"GPU"})
+or on (cluster, node)
+max by (cluster, node, resource) (kube_node_status_allocatable{resource=~"GPU"})`,
+
+	// Units that the nodes have and nobody holds, node by node: what is held too much on one is nobody else's.
+	"IDLE": `
 sum by (cluster, resource, CLASS, GROUP) (
-  (
-    max by (cluster, node, resource) (kube_node_status_capacity{resource=~"GPU"})
-    or on (cluster, node)
-    max by (cluster, node, resource) (kube_node_status_allocatable{resource=~"GPU"})
-  )
+  clamp_min(
+    NODE_CAPACITY - on (cluster, node, resource) (
+      sum by (cluster, node, resource) (HOLDING)
+      or on (cluster, node, resource)
+      NODE_CAPACITY * 0
+    ),
+  0)
   * on (cluster, node) group_left (CLASS) NODE
 )`,
+
+	// Units held on nodes of which Kubernetes tells no capacity.
+	"UNTOLD": `
+sum by (cluster, resource, CLASS, GROUP) (
+  (HOLDING unless on (cluster, node) NODE_CAPACITY) * on (cluster, node) group_left (CLASS) NODE
+)`,
+
+	// Nodes on which more is held than they have: by how much.
+	"OVERFULL": `
+(sum by (cluster, node, resource) (HOLDING) - on (cluster, node, resource) NODE_CAPACITY) > 0`,
 
 	// GPUs that dcgm-exporter sees in nodes of which Kubernetes tells no capacity. Where it tells some nodes' of a cluster,
 	// only GPUs that are surely in another node count.

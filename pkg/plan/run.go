@@ -55,10 +55,14 @@ type run struct {
 }
 
 func (r *run) base(ctx context.Context) error {
-	g, ctx := errgroup.WithContext(ctx)
-	r.ask(ctx, g, "base quantities", r.plan.composer, r.plan.base(), r.plan.time.evaluations, r.table)
-	g.Go(func() error { return r.signals(ctx) })
-	return g.Wait()
+	if err := r.signals(ctx); err != nil {
+		return err
+	}
+	err := r.ask(ctx, "base quantities", r.plan.composer, r.plan.base(), r.plan.time.evaluations, r.table)
+	if err != nil || !r.plan.query.ShowsIdle() || !r.table.has(seen) {
+		return err
+	}
+	return r.ask(ctx, "held on nodes without capacity", r.plan.composer, []quantity{untold}, r.plan.time.evaluations, r.table)
 }
 
 // ladder asks what the lower rungs need, as far down as there are pods to be placed.
@@ -76,11 +80,9 @@ func (r *run) ladder(ctx context.Context) error {
 	if len(unexplained) == 0 {
 		return nil
 	}
-	g, gctx := errgroup.WithContext(ctx)
 	narrow := r.plan.composer
 	narrow.scope.namespaces = unexplained
-	r.ask(gctx, g, "pods without a device of their own", narrow, []quantity{dark, nodeKnown, nodeUsed}, r.plan.time.evaluations, r.table)
-	if err := g.Wait(); err != nil {
+	if err := r.ask(ctx, "pods without a device of their own", narrow, []quantity{dark, nodeKnown, nodeUsed}, r.plan.time.evaluations, r.table); err != nil {
 		return err
 	}
 	if !r.table.beyondNodes() {
@@ -99,18 +101,21 @@ func (r *run) means(ctx context.Context, title string, quantities []quantity) er
 	wide := r.plan.composer
 	wide.group, wide.scope.namespaces = nil, r.plan.found.Namespaces
 	r.hours = newTable(len(hours.axis.Intervals))
-	g, gctx := errgroup.WithContext(ctx)
-	r.ask(gctx, g, title, wide, quantities, hours.evaluations, r.hours)
-	return g.Wait()
+	return r.ask(ctx, title, wide, quantities, hours.evaluations, r.hours)
 }
 
+// concurrentRequests is how many requests of one query are under way at a time.
+const concurrentRequests = 8
+
 // ask sends one request per evaluation for all quantities together, and files the rows.
-func (r *run) ask(ctx context.Context, g *errgroup.Group, title string, c composer, quantities []quantity, evaluations []evaluation, into *table) {
-	if len(r.plan.found.Clusters) == 0 {
-		return
-	}
+func (r *run) ask(ctx context.Context, title string, c composer, quantities []quantity, evaluations []evaluation, into *table) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(concurrentRequests)
 	for _, e := range evaluations {
-		expr := c.compose(quantities, e)
+		expr, some := c.compose(quantities, e)
+		if !some || ctx.Err() != nil {
+			break
+		}
 		g.Go(func() error {
 			answer, err := r.send(ctx, Request{Title: title, Expr: parser.Prettify(expr), From: e.first, To: e.last(), Step: e.step})
 			if err != nil {
@@ -121,10 +126,11 @@ func (r *run) ask(ctx context.Context, g *errgroup.Group, title string, c compos
 			return into.file(answer.Series, e, r.plan)
 		})
 	}
+	return g.Wait()
 }
 
-// compose joins quantities into one expression, whose rows tell which is which.
-func (c composer) compose(quantities []quantity, e evaluation) parser.Expr {
+// compose joins quantities into one expression, whose rows tell which is which; false if the filters leave no cluster.
+func (c composer) compose(quantities []quantity, e evaluation) (parser.Expr, bool) {
 	var exprs []parser.Expr
 	for _, class := range c.found.classes() {
 		own, some := c.of(class)
@@ -139,7 +145,10 @@ func (c composer) compose(quantities []quantity, e evaluation) parser.Expr {
 			}
 		}
 	}
-	return union(exprs)
+	if len(exprs) == 0 {
+		return nil, false
+	}
+	return union(exprs), true
 }
 
 // of narrows the composer to clusters that are scraped alike; false if the filters leave none of them.
@@ -158,9 +167,10 @@ func (c composer) of(k class) (composer, bool) {
 // fitted adapts labels and scope to quantities that are not of a question's pods.
 func (c composer) fitted(q quantity) composer {
 	switch q {
-	case capacity, seen:
+	case capacity, idle, seen, untold:
 		c.group = present([]string{labelNode}, c.group)
-	case unrequested:
+		c.scope.namespaces = c.found.Namespaces
+	case unrequested, overfull:
 		c.scope.namespaces = c.found.Namespaces // others' devices are not unrequested because a filter hides them
 	}
 	return c
@@ -192,7 +202,8 @@ func (r *run) evaluate(ctx context.Context, q Request) (amp.Answer, error) {
 // signalLooks is how often in a range we look for what only notices tell.
 const signalLooks = 12
 
-// signals asks for what is no cost but worth a remark: demand, vanished nodes, use that nobody asked for.
+// signals looks for what is worth a remark, and for labels that must be capped: demand, vanished and overfull nodes, use
+// that nobody asked for.
 func (r *run) signals(ctx context.Context) error {
 	p := r.plan
 	var quantities []quantity
@@ -200,12 +211,15 @@ func (r *run) signals(ctx context.Context) error {
 		quantities = append(quantities, demand, gone)
 	}
 	if len(p.composer.main) > 0 {
-		quantities = append(quantities, unrequested)
+		quantities = append(quantities, unrequested, crowded)
+	}
+	if p.found.Capacity {
+		quantities = append(quantities, overfull)
 	}
 	if len(p.composer.spare) > 0 {
 		quantities = append(quantities, stuck)
 	}
-	if len(quantities) == 0 || len(p.found.Clusters) == 0 || p.query.Window.Empty() {
+	if len(quantities) == 0 || len(p.found.Clusters) == 0 {
 		return nil
 	}
 	scrape := max(p.found.interval(KubeStateMetrics), p.found.interval(DCGM))
@@ -217,9 +231,14 @@ func (r *run) signals(ctx context.Context) error {
 	for e.count < signalLooks && e.first.Add(-step).After(p.query.Window.From) {
 		e.first, e.count = e.first.Add(-step), e.count+1
 	}
-	answer, err := r.send(ctx, Request{
-		Title: "remarks", Expr: parser.Prettify(p.composer.compose(quantities, e)), From: e.first, To: e.last(), Step: e.step,
-	})
+	expr, some := p.composer.compose(quantities, e)
+	if !some {
+		return nil
+	}
+	answer, err := r.send(ctx, Request{Title: "remarks", Expr: parser.Prettify(expr), From: e.first, To: e.last(), Step: e.step})
 	r.signal = answer.Series
+	for _, s := range r.signal {
+		p.composer.capped = p.composer.capped || quantity(s.Labels[labelQuantity]) == crowded
+	}
 	return err
 }

@@ -44,9 +44,8 @@ const (
 	labelName      = "__name__"
 
 	// Node labels as kube-state-metrics sanitizes them.
-	labelGPUProduct   = "label_nvidia_com_gpu_product"
-	labelGPUReplicas  = "label_nvidia_com_gpu_replicas"
-	labelInstanceType = "label_node_kubernetes_io_instance_type"
+	labelGPUProduct  = "label_nvidia_com_gpu_product"
+	labelGPUReplicas = "label_nvidia_com_gpu_replicas"
 )
 
 // Labels that our own PromQL adds to rows.
@@ -61,7 +60,7 @@ const (
 // memory and core counts of GPU-sharing schedulers.
 const gpuResources = `nvidia_com_gpu(_shared)?|nvidia_com_mig_[0-9]+g_[0-9]+gb(_me_all|_me|_gfx)?(_shared)?|k8s_amazonaws_com_vgpu`
 
-// kubeSeries are the series of kube-state-metrics that carry a namespace, so that a query can be kept to the namespaces
+// namespacedSeries are the series of kube-state-metrics that carry a namespace, so that a query can be kept to the namespaces
 // that use GPUs.
 var namespacedSeries = map[string]bool{seriesRequests: true, seriesPhase: true}
 

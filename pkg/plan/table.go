@@ -41,7 +41,7 @@ func (t *table) file(series []amp.Series, e evaluation, p *Plan) error {
 		q := quantity(s.Labels[labelQuantity])
 		hours := 1.0
 		if e.window > 0 {
-			hours = p.found.Scrapes[s.Labels[p.options.ClusterLabel]].grid(q).Hours()
+			hours = p.found.scrapesOf(p.key(s.Labels).cluster).grid(q).Hours()
 		}
 		key := p.key(s.Labels)
 		if q == held && s.Labels[labelPhase] == "Pending" {
@@ -88,6 +88,16 @@ func (p *Plan) key(labels map[string]string) rowKey {
 		resource: labels[labelResource], product: labels[labelGPUProduct], replicas: labels[labelGPUReplicas],
 		modelName: labels[labelModelName],
 	}
+}
+
+// has tells whether any row counts the quantity.
+func (t *table) has(q quantity) bool {
+	for _, columns := range t.rows {
+		if columns[q] != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // keys returns the rows' keys in an order that doesn't depend on AMP's.

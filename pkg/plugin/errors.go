@@ -24,11 +24,8 @@ func (e settingsError) Unwrap() error { return e.err }
 // failed is the answer to a query that failed. This is the one place where errors get a status and a source: what the
 // user, the settings or AMP can mend is downstream, what we must mend is ours.
 func failed(err error, frames data.Frames) backend.DataResponse {
-	r := backend.DataResponse{
-		Frames: frames, Error: err, Status: backend.StatusInternal, ErrorSource: backend.ErrorSourcePlugin,
-	}
-	r.Status, r.ErrorSource = classify(err)
-	return r
+	status, source := classify(err)
+	return backend.DataResponse{Frames: frames, Error: err, Status: status, ErrorSource: source}
 }
 
 func classify(err error) (backend.Status, backend.ErrorSource) {

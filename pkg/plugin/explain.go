@@ -77,7 +77,7 @@ func (d *DataSource) explain(r *http.Request) (any, error) {
 }
 
 func (d *DataSource) explained(q query.Query, a assessment) explanation {
-	var e explanation
+	e := explanation{Requests: []explainedRequest{}, Notices: []explainedNote{}}
 	for _, sent := range a.requests {
 		e.Requests = append(e.Requests, explainedRequest{sent.Title, sent.Expr, sent.From.UTC(), sent.To.UTC(), sent.Step.Seconds()})
 	}

@@ -73,8 +73,11 @@ func (d *DataSource) assess(ctx context.Context, q query.Query) (a assessment, e
 	if a.found, err = d.probe(ctx, q.Window.From, q.Window.To); err != nil { // what the workspace has
 		return a, err
 	}
-	p := plan.New(q, d.options, a.found) // what AMP must be asked
-	got, err := p.Run(ctx, d.client)     // vectors and matrices
+	p, err := plan.New(q, d.options, a.found) // what AMP must be asked
+	if err != nil {
+		return a, err
+	}
+	got, err := p.Run(ctx, d.client) // vectors and matrices
 	a.requests, a.samples = got.Requests, got.SamplesProcessed
 	if err != nil {
 		return a, err

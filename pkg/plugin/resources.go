@@ -7,14 +7,12 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/grafana/grafana-plugin-sdk-go/backend"
 
-	"github.com/gpucost/gpucost-amp-datasource/pkg/cost"
 	"github.com/gpucost/gpucost-amp-datasource/pkg/plan"
 )
 
@@ -170,13 +168,7 @@ func (d *DataSource) namespaces(ctx context.Context, s plan.Scope) ([]string, er
 
 func (d *DataSource) clusters(ctx context.Context, s plan.Scope) ([]string, error) {
 	found, err := d.probe(ctx, s.From, s.To)
-	names := slices.Clone(found.Clusters)
-	for i, name := range names {
-		if name == "" {
-			names[i] = cost.Unknown
-		}
-	}
-	return names, err
+	return found.Clusters, err
 }
 
 func (d *DataSource) gpuModels(ctx context.Context, s plan.Scope) ([]string, error) {

@@ -3,6 +3,7 @@ package query
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -67,10 +68,7 @@ func Parse(raw json.RawMessage, w Window) (Query, error) {
 
 func malformed(err error) error {
 	var mismatch *json.UnmarshalTypeError
-	if e, ok := err.(*json.UnmarshalTypeError); ok { //nolint:errorlint // json returns it bare
-		mismatch = e
-	}
-	if mismatch == nil || mismatch.Field == "" {
+	if !errors.As(err, &mismatch) || mismatch.Field == "" {
 		return wrong("query", "is not a JSON object as the query editor stores it")
 	}
 	want := "text"
