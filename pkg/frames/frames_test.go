@@ -81,8 +81,19 @@ func TestFieldsAreNamedByTheLegend(t *testing.T) {
 }
 
 func TestExecutedPromQLCanBeRepeated(t *testing.T) {
-	got := frames.Executed([]plan.Request{{Title: "base", Expr: "up", From: time.Unix(0, 0), To: time.Unix(60, 0), Step: time.Minute}})
-	if want := "# base: from 1970-01-01T00:00:00Z to 1970-01-01T00:01:00Z, step 1m0s\nup"; got != want {
-		t.Errorf("got %q", got)
+	at := func(minute int64) time.Time { return time.Unix(minute*60, 0) }
+	got := frames.Executed([]plan.Request{
+		{Title: "base", Expr: "up", From: at(1), To: at(2), Step: time.Minute},
+		{Title: "base", Expr: "up", From: at(0), To: at(1), Step: time.Minute},
+		{Title: "more", Expr: "down", From: at(0), To: at(0), Step: time.Minute},
+	})
+	want := `# base: from 1970-01-01T00:00:00Z to 1970-01-01T00:01:00Z, step 1m0s
+# base: from 1970-01-01T00:01:00Z to 1970-01-01T00:02:00Z, step 1m0s
+up
+
+# more: from 1970-01-01T00:00:00Z to 1970-01-01T00:00:00Z, step 1m0s
+down`
+	if got != want {
+		t.Errorf("got %s", got)
 	}
 }

@@ -61,12 +61,21 @@ func Failed(about About) data.Frames {
 	return data.Frames{frame}
 }
 
-// Executed is all PromQL that was sent, as one can repeat it, each under its purpose, time and step.
+// Executed is all PromQL that was sent, as one can repeat it: each expression once, under its purpose and all its times.
 func Executed(requests []plan.Request) string {
-	texts := make([]string, len(requests))
-	for i, r := range requests {
-		texts[i] = fmt.Sprintf("# %s: from %s to %s, step %s\n%s", r.Title,
-			r.From.UTC().Format("2006-01-02T15:04:05Z"), r.To.UTC().Format("2006-01-02T15:04:05Z"), r.Step, r.Expr)
+	var order []string
+	times := map[string][]string{}
+	for _, r := range requests {
+		if times[r.Expr] == nil {
+			order = append(order, r.Expr)
+		}
+		times[r.Expr] = append(times[r.Expr], fmt.Sprintf("# %s: from %s to %s, step %s", r.Title,
+			r.From.UTC().Format("2006-01-02T15:04:05Z"), r.To.UTC().Format("2006-01-02T15:04:05Z"), r.Step))
+	}
+	texts := make([]string, len(order))
+	for i, expr := range order {
+		slices.Sort(times[expr])
+		texts[i] = strings.Join(times[expr], "\n") + "\n" + plan.Request{Expr: expr}.Pretty()
 	}
 	return strings.Join(texts, "\n\n")
 }

@@ -32,6 +32,15 @@ type Request struct {
 	Title string // what it asks for
 }
 
+// Pretty is the expression laid out for reading.
+func (r Request) Pretty() string {
+	expr, err := promQL.ParseExpr(r.Expr)
+	if err != nil {
+		return r.Expr
+	}
+	return parser.Prettify(expr)
+}
+
 // Run asks AMP: first what every answer needs; then, only where pods are found that show no device of their own, what
 // their nodes, business units and clusters do.
 func (p *Plan) Run(ctx context.Context, client Client) (Answers, error) {
@@ -117,7 +126,7 @@ func (r *run) ask(ctx context.Context, title string, c composer, quantities []qu
 			break
 		}
 		g.Go(func() error {
-			answer, err := r.send(ctx, Request{Title: title, Expr: parser.Prettify(expr), From: e.first, To: e.last(), Step: e.step})
+			answer, err := r.send(ctx, Request{Title: title, Expr: expr.String(), From: e.first, To: e.last(), Step: e.step})
 			if err != nil {
 				return err
 			}
@@ -235,7 +244,7 @@ func (r *run) signals(ctx context.Context) error {
 	if !some {
 		return nil
 	}
-	answer, err := r.send(ctx, Request{Title: "remarks", Expr: parser.Prettify(expr), From: e.first, To: e.last(), Step: e.step})
+	answer, err := r.send(ctx, Request{Title: "remarks", Expr: expr.String(), From: e.first, To: e.last(), Step: e.step})
 	r.signal = answer.Series
 	for _, s := range r.signal {
 		p.composer.capped = p.composer.capped || quantity(s.Labels[labelQuantity]) == crowded

@@ -79,7 +79,7 @@ func (d *DataSource) explain(r *http.Request) (any, error) {
 func (d *DataSource) explained(q query.Query, a assessment) explanation {
 	e := explanation{Requests: []explainedRequest{}, Notices: []explainedNote{}}
 	for _, sent := range a.requests {
-		e.Requests = append(e.Requests, explainedRequest{sent.Title, sent.Expr, sent.From.UTC(), sent.To.UTC(), sent.Step.Seconds()})
+		e.Requests = append(e.Requests, explainedRequest{sent.Title, sent.Pretty(), sent.From.UTC(), sent.To.UTC(), sent.Step.Seconds()})
 	}
 	e.Prices.Source, e.Prices.Split = d.prices.Source(), d.prices.Split()
 	e.Prices.USDPerGPUHour = d.settings.Price.USDPerGPUHour
